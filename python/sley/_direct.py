@@ -22,8 +22,7 @@ from sley._arrays import Array, code_of, fitting
 from sley._calls import call, value_of
 from sley._containers import Csr
 from sley._dense import Dense, host_product
-from sley._kinds import kinds
-from sley._kinds import is_whole
+from sley._kinds import is_whole, kinds
 from sley._library import lib
 from sley.errors import SleyArgumentError, last_error
 from sley.matrix import Matrix
@@ -176,7 +175,7 @@ class _Known:
 
     def __init__(self, a: Any, source: _Source) -> None:
         number = id(a)
-        self.owner = weakref.ref(a, lambda _: _forget(number, self_of()))
+        self.owner: weakref.ref[Any] = weakref.ref(a, lambda _: _forget(number, self_of()))
         self_of = weakref.ref(self)
         self.source, self.shape, self.csr = source, a.shape, source.csr()
         self.places = [each.__array_interface__ for each in source[:3]]  # which differ if arrays are resized in place
@@ -185,15 +184,17 @@ class _Known:
         self.pointers: Array | None = None
 
     def is_still(self, a: Any) -> bool:
-        """Whether `a` has the same arrays in the same places, and, if there is a Matrix, the same row pointers. Columns
-        and values are read in place by every product, so they need no check."""
+        """Whether `a` has the same arrays in the same places, and, if there is a Matrix, the same row pointers; without
+        one each product checks them, but for the last. Columns and values are read in place by every product, so they
+        need no check."""
         source, places, kept = self.source, self.places, self.pointers
         pointers, indices, data = source.indptr, source.indices, source.data
-        return (self.owner() is a and a.indptr is pointers and a.indices is indices and a.data is data
+        owner: Any = self.owner()
+        return (owner is a and a.indptr is pointers and a.indices is indices and a.data is data
                 and a.shape == self.shape and pointers.__array_interface__ == places[0]
                 and indices.__array_interface__ == places[1] and data.__array_interface__ == places[2]
-                and (kept is None
-                     or not _memcmp(places[0]["data"][0], kept.__array_interface__["data"][0], kept.nbytes)))
+                and (pointers[-1] <= len(data) if kept is None else
+                     not _memcmp(places[0]["data"][0], kept.__array_interface__["data"][0], kept.nbytes)))
 
     def make(self) -> None:
         """Makes the Matrix."""
@@ -277,7 +278,8 @@ def _once(source: _Source, csr: _c.sley_csr, x: Array, out: Any, alpha: float, b
 
 def _fixed(source: _Source) -> bool:
     """Whether NumPy refuses to change the arrays."""
-    for each in source[:3]:
+    for array in source[:3]:
+        each: Any = array
         while isinstance(each, np.ndarray):
             if each.flags.writeable:
                 return False

@@ -211,6 +211,11 @@ def test_unsorted_and_repeated_entries() -> None:
     a.indices[1] = 7
     with pytest.raises(sley.SleyInputError, match="row 0: column 7"):
         sley.spmm(a, x)
+    a.indices[1] = 0
+    for wrong, said in ((99, "indptr goes from 0 to 99"), (1, "row 2: rowptr descends")):
+        a.indptr[-1] = wrong
+        with pytest.raises(sley.SleyError, match=said):
+            sley.spmm(a, x)
 
 
 def _resident() -> int:
