@@ -159,7 +159,7 @@ def main():
         del matrix
         rows += measured(name, a, o.rounds)
         if o.solvers and ":" not in name:
-            solved += solvers(name, a, o.rounds)
+            solved += solvers(name, a, min(o.rounds, 3))
         gc.collect()
     made = at_once.summary(rows)
     print(json.dumps(made, indent=1))
