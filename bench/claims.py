@@ -7,7 +7,7 @@ import glob
 import os
 from typing import Callable
 
-from tables import at_once, geomean, gpu, load, networks, ops, read_lines, spgemm
+from tables import geomean, gpu, load, networks, ops, read_lines, spgemm
 from tables.kernels import BANDS
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "results")
@@ -221,13 +221,6 @@ def beside_dense(names):
             for c in load(in_results(f"collective/{name}.json"))["cases"] if c["fixed"] and "ratio" in c]
 
 
-def without_plan():
-    rows = load(in_results("cpu/at_once.json"))["rows"]
-    calls = [("scipy's", "mean"), *((kind, call) for kind in at_once.KINDS for call in ("first", "second", "later"))]
-    words = {"mean": "products 2 to 21", "first": "first product", "second": "second product", "later": "later products"}
-    return [Bar(f"{at_once.KINDS[kind]}: {words[call]}", "SciPy", [at_once.ratio(row, kind, call) for row in rows]) for kind, call in calls]
-
-
 SWEEPS = ("collective/sweep.json", "collective/sweep_4_allgather.json", "collective/sweep_4_reductions.json")
 PETSC = ("cpu/petsc.json", "cpu/petsc_2.json", "cpu/petsc_4.json")
 GPU_DRAWN = [f"drawn/{gpu_name}_{dtype}.json" for gpu_name in ("h200", "h100") for dtype in ("f32", "f64", "f16", "bf16")]
@@ -237,10 +230,6 @@ CLAIMS = [
           note=lambda: "Matrices and widths k were drawn after the tuning, with another seed. The threads of MKL spin for 1 ms after a product."),
     Claim("spmm-cpu-f64", "Sparse times dense on two cores, f64", "bench/spmm_local.py --cases", ("drawn/cpu_f64.json",), SPMM_CPU,
           lambda: drawn("cpu_f64", "Intel MKL"), note=lambda: "Drawn in the same way."),
-    Claim("at-once", "Sparse times dense without a plan on two cores, f32 and f64", "bench/at_once.py --solvers", ("cpu/at_once.json",),
-          [*SPMM_CPU, "src/ops/multiply*", "python/sley/_direct.py"], without_plan,
-          note=lambda: "The matrix is SciPy's, read in place, or a `sley.Matrix`; k is 1 to 64. A first product is compared with SciPy's own first product "
-          "after the same pause."),
     Claim("spmm-gpu", "Sparse times dense on one GPU, f32", "bench/gpu/run.sh single", ("gpu-h200-f32/spmm_gpu.jsonl",), SPMM_GPU,
           lambda: fixed_gpu("gpu-h200-f32", ["f32"]),
           note=lambda: "The rival is the fastest of cuSPARSE's algorithms in each case. These are the matrices and widths that Sley was tuned to."),
