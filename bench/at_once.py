@@ -3,16 +3,15 @@
 """Products without a plan beside SciPy: the first call, the second, and later ones.
 
 Four real matrices of the data folder and six that a seed draws (generators, sizes and types), each by dense arrays of 1, 4, 8, 32
-and 64 columns. For a `sley.Matrix` and for the SciPy matrix itself:
+and 64 columns. For a `sley.Matrix` and for the SciPy matrix itself, which is a new object in every round:
 
-- first: the first product of a new matrix; for a SciPy matrix this includes reading and checking its arrays
-- second: the second one, for which the library prepares what it keeps
-- later: the median of the next calls
-- mean: the mean of the second call and the next 19
+- first: the first product after a pause of 2 ms, beside SciPy's own first product of a new object after such a pause
+- second: the second one, and later: the median of the next calls, beside the median of SciPy's next four
+- mean: the mean of the second call and the next 19, beside the same
 
-Each is measured anew in every round, in turn with SciPy; the least over the rounds counts, but for `later` and SciPy, where
-it is the least of the rounds' medians. Every product is compared with SciPy's in float64. With --solvers also 50 steps of power
-iteration, cg and lobpcg with `patch_scipy`, for arrays that may change and for read-only arrays.
+Each is measured anew in every round, in turn with SciPy; the least over the rounds counts, but for medians, where it is the least
+of the rounds' medians. Every product is compared with SciPy's in float64. With --solvers also 50 steps of power iteration, cg
+and lobpcg with `patch_scipy`, for arrays that may change and for read-only arrays.
 """
 import argparse
 import gc
@@ -28,7 +27,7 @@ import scipy.sparse.linalg
 
 import common
 import sley
-from tables import geomean
+from tables import at_once
 
 REAL = (("mtx/cnr-2000.mtx.gz", np.float32), ("mtx/bcsstk17.mtx.gz", np.float64), ("snap/soc-Epinions1.txt.gz", np.float32),
         ("mtx/ca-CondMat.mtx.gz", np.float64))
@@ -58,16 +57,23 @@ def seconds(job):
     return time.perf_counter() - begin
 
 
+def paused(a):
+    """A new matrix object with the same arrays, after a pause."""
+    time.sleep(0.002)
+    return scipy.sparse.csr_array((a.data, a.indices, a.indptr), shape=a.shape)
+
+
 def one_round(a, x):
     """Seconds of SciPy, and of each call of Sley, in turn."""
-    found = {"scipy": statistics.median(seconds(lambda: a @ x) for _ in range(5))}
+    given = paused(a)
+    calls = [seconds(lambda: given @ x) for _ in range(5)]
+    found = {"scipy": {"first": calls[0], "later": statistics.median(calls[1:])}}
     for kind in ("matrix", "scipy's"):
-        time.sleep(0.002)
         sley.cache_clear()
-        given = scipy.sparse.csr_array((a.data, a.indices, a.indptr), shape=a.shape)
+        given = paused(a)
         if kind == "matrix":
             given = sley.Matrix(given)
-        calls = [seconds(lambda given=given: sley.spmm(given, x)) for _ in range(2 + CALLS)]
+        calls = [seconds(lambda: sley.spmm(given, x)) for _ in range(2 + CALLS)]
         found[kind] = {"first": calls[0], "second": calls[1], "later": statistics.median(calls[2:]),
                        "mean": statistics.mean(calls[1:])}
     return found
@@ -91,14 +97,13 @@ def measured(name, a, rounds):
         x = x[:, 0].copy() if k == 1 else x
         verify(a, x, name)
         found = [one_round(a, x) for _ in range(rounds)]
-        row = {"matrix": name, "dtype": a.dtype.name, "rows": a.shape[0], "nnz": int(a.nnz), "k": k,
-               "scipy_ms": 1e3 * min(each["scipy"] for each in found)}
-        for kind in ("matrix", "scipy's"):
-            row[kind] = {what: 1e3 * min(each[kind][what] for each in found) for what in found[0][kind]}
+        row = {"name": name, "dtype": a.dtype.name, "rows": a.shape[0], "nnz": int(a.nnz), "k": k}
+        for kind, calls in found[0].items():
+            row[kind] = {call: 1e3 * min(each[kind][call] for each in found) for call in calls}
         rows.append(row)
-        told = "  ".join(f"{kind}: " + " ".join(f"{what} {row['scipy_ms'] / row[kind][what]:.2f}" for what in row[kind])
-                         for kind in ("matrix", "scipy's"))
-        print(f"{name[:40]:40} {a.dtype.name} k={k:<2} scipy {row['scipy_ms']:8.3f} ms  {told}", flush=True)
+        told = "  ".join(f"{kind}: " + " ".join(f"{call} {at_once.ratio(row, kind, call):.2f}" for call in row[kind])
+                         for kind in at_once.KINDS)
+        print(f"{name[:40]:40} {a.dtype.name} k={k:<2} scipy {row['scipy']['later']:8.3f} ms  {told}", flush=True)
     return rows
 
 
@@ -117,7 +122,7 @@ def solvers(name, a, rounds):
     b, start = np.ones(spd.shape[0], a.dtype), np.random.default_rng(2).random((spd.shape[0], 8)).astype(a.dtype)
     jobs = {"power": lambda: power(spd, b.copy()),
             "cg": lambda: scipy.sparse.linalg.cg(spd, b, rtol=1e-30, maxiter=50),
-            "lobpcg": lambda: scipy.sparse.linalg.lobpcg(spd, start, maxiter=10, tol=1e-30)}
+            "lobpcg": lambda: scipy.sparse.linalg.lobpcg(spd, start, maxiter=50, tol=1e-30)}
     rows = []
     for what, job in jobs.items():
         least = {"scipy": [], "patched": [], "read-only": []}
@@ -131,20 +136,10 @@ def solvers(name, a, rounds):
                 least["read-only"].append(seconds(job))
             for each in ("data", "indices", "indptr"):
                 setattr(spd, each, getattr(spd, each).copy())
-        rows.append({"matrix": name, "dtype": a.dtype.name, "solver": what,
+        rows.append({"name": name, "dtype": a.dtype.name, "solver": what,
                      **{f"{each}_ms": 1e3 * min(times) for each, times in least.items()}})
         print(name[:40], what, " ".join(f"{each} {1e3 * min(times):.1f}" for each, times in least.items()), flush=True)
     return rows
-
-
-def summary(rows):
-    """Geometric means, and the least, of how many times as fast as SciPy each call is."""
-    made = {}
-    for kind in ("matrix", "scipy's"):
-        for what in rows[0][kind]:
-            ratios = [row["scipy_ms"] / row[kind][what] for row in rows]
-            made[f"{kind} {what}"] = {"geomean": geomean(ratios), "least": min(ratios)}
-    return made
 
 
 def main():
@@ -156,7 +151,7 @@ def main():
     parser.add_argument("--solvers", action="store_true")
     parser.add_argument("--json")
     o = parser.parse_args()
-    rows, solved = [], []
+    rows, solved, load = [], [], os.getloadavg()[0]
     for name, dtype in [*REAL, *drawn(o.seed)]:
         source = name if ":" in name else os.path.join(o.data, name)
         matrix = sley.generate(name, dtype=dtype) if ":" in name else sley.read(source, dtype=dtype)
@@ -164,12 +159,12 @@ def main():
         del matrix
         rows += measured(name, a, o.rounds)
         if o.solvers and ":" not in name:
-            solved += solvers(name, a, o.rounds)
+            solved += solvers(name, a, min(o.rounds, 3))
         gc.collect()
-    made = summary(rows)
+    made = at_once.summary(rows)
     print(json.dumps(made, indent=1))
-    common.save(o.json, {"seed": o.seed, "rounds": o.rounds, "load": os.getloadavg()[1], "summary": made, "rows": rows,
-                         "solvers": solved})
+    common.save(o.json, {"seed": o.seed, "rounds": o.rounds, "load": load, "summary": made, "rows": rows, "solvers": solved},
+                numpy=np.__version__, scipy=scipy.__version__)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ typedef struct sley_multiply_options {
   bool transpose;     /* Y = A^T X */
   /* The arrays of a matrix made with SLEY_BORROW may change between products: columns in any order, but in
    * range, and values. Then only the division of the rows is kept, which is read from the row pointers; these
-   * must not change. Not with transpose. */
+   * must not change. With transpose nothing is kept then, and values of 16 bits are refused. */
   bool changing;
   int threads; /* 0: all cores that this process may use */
 } sley_multiply_options;
@@ -30,17 +30,25 @@ typedef struct sley_multiply_options {
  * A first product begins at once, with a kernel that needs no preparation. From the second product of the
  * same matrix, k, transpose, changing and threads on, what the kernel prepares is kept: the division of the
  * rows among threads. For narrow products the kernel also copies the entries; as this takes as long as
- * several products, it does so in the sixth. With transpose A^T is made and kept by the first product. At
- * most SLEY_KEPT_MOST products are kept, with at most as many bytes as sley_kept_set_limit allows; the least
- * recently used are dropped first, and those of a matrix when it is destroyed. If memory is short, nothing is
- * kept and the product is computed without it.
+ * several products, it does so in the sixth. With transpose A^T is made and kept in the sixth product too,
+ * and by the first for values of 16 bits. At most SLEY_KEPT_MOST products are kept, with at most as many
+ * bytes as sley_kept_set_limit allows; the least recently used are dropped first, and those of a matrix when
+ * it is destroyed. If memory is short, nothing is kept and the product is computed without it.
  *
  * Any threads may call it at the same time, also with the same matrix; products at the same time have threads
  * of their own, up to SLEY_MULTIPLY_TEAMS products, and others wait for them. A forked child may call it.
  * Threads that have no work sleep; they are kept until the process ends. Not collective. Errors:
- * SLEY_ERR_ARG, SLEY_ERR_MEMORY. */
+ * SLEY_ERR_ARG, SLEY_ERR_MEMORY; SLEY_ERR_INPUT if the product meets a column that is out of range, which not
+ * every kernel checks. */
 sley_status sley_multiply_with(sley_matrix *matrix, int64_t k, const sley_multiply_options *options,
                                const void *x, void *y);
+
+/* The same for the arrays of the caller, of which no matrix is made and nothing is kept: for a first product,
+ * and for arrays that are not valid for a matrix. Columns may be in any order; each row is summed in the
+ * order of its entries. Row pointers and columns are checked to be in range. options->changing is not used.
+ * Errors: also SLEY_ERR_INPUT, naming the first bad row. */
+sley_status sley_multiply_csr(const sley_csr *a, int64_t k, const sley_multiply_options *options,
+                              const void *x, void *y);
 
 /* The same with the default options: Y = A X, both contiguous. */
 sley_status sley_multiply(sley_matrix *matrix, int64_t k, const void *x, void *y);

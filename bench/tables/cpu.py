@@ -3,7 +3,7 @@
 scaling, the planner, PETSc, reading and ordering."""
 import os
 
-from tables import geomean, load as read, table
+from tables import at_once, geomean, load as read, table
 
 
 def load(folder, name):
@@ -140,6 +140,7 @@ def report(folder):
           [[r["matrix"], r["nnz"], r["k"], f"{r['median_ms']['sley']:.3f}", f"{r['median_ms']['mkl']:.3f}",
             f"{r['median_ms']['scipy']:.3f}", f"{r['gflops']:.1f}", f"{r['ratio']['mkl']:.2f}", f"{r['ratio']['scipy']:.2f}"]
            for r in local["rows"]])
+    at_once.report(folder)
     ranks = load(folder, "ranks")
     print("## Two ranks of one thread beside one rank of two threads\n")
     print(f"The algorithm is `auto`'s. Geometric mean of the ratios: {ranks['overhead_geomean']:.3f}.\n")

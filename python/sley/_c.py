@@ -1248,6 +1248,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "sley_halo_scatter_add": (c_int, [c_void_p, c_void_p, c_int64, c_void_p, c_int64]),
     "sley_halo_destroy": (None, [c_void_p]),
     "sley_multiply_with": (c_int, [c_void_p, c_int64, POINTER(sley_multiply_options), c_void_p, c_void_p]),
+    "sley_multiply_csr": (c_int, [POINTER(sley_csr), c_int64, POINTER(sley_multiply_options), c_void_p, c_void_p]),
     "sley_multiply": (c_int, [c_void_p, c_int64, c_void_p, c_void_p]),
     "sley_kept_get": (c_int, [c_void_p, POINTER(sley_kept_info)]),
     "sley_kept_clear": (None, [c_void_p]),

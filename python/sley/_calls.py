@@ -77,9 +77,12 @@ def create(destroy: Callable[[ctypes.c_void_p], Any], function: Callable[..., An
 
 
 def value_of(kind: type[Struct], function: Callable[..., Any], handle: object) -> Struct:
-    """Calls a function that fills a struct about a handle, and returns the struct."""
+    """Calls a function that fills a struct about a handle, and returns the struct. It takes too short a time for Ctrl-C
+    to matter."""
     out = kind()
-    call(function, handle, ctypes.byref(out))
+    status = function(handle, ctypes.byref(out))
+    if status:
+        raise last_error(status)
     return out
 
 

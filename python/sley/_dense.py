@@ -65,6 +65,8 @@ def promoted(array: Array, dtype: npt.DTypeLike) -> Array:
 
     NumPy promotes int64 and float64 to float64.
     """
+    if array.dtype == dtype:
+        return array
     with np.errstate(over="ignore"):
         made = array.astype(dtype, copy=False)
     if made is not array:

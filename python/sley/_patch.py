@@ -8,22 +8,30 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from sley._direct import multiply, recognised
+from sley._direct import multiply_scipy, threads_of_products
 from sley._kinds import is_whole
 from sley.errors import SleyArgumentError
+from sley.products import spgemm
 
-# What SciPy calls its products of a CSR matrix with dense arrays, in its versions.
+# What SciPy calls its products with dense arrays, and with sparse matrices, in its versions.
 _DENSE = ("_matmul_vector", "_matmul_multivector", "_mul_vector", "_mul_multivector")
+_SPARSE = ("_matmul_sparse", "_mul_sparse_matrix")
 _LEAST = 1 << 16
+# Multiplications for a row of a sparse product, on average, from which Sley is at least as fast: SciPy leaves the rows
+# unsorted, which is faster for short ones.
+_ROW_LEAST = 256
 _lock = threading.Lock()
 _open: "list[Patch]" = []
-_before: dict[str, Any] = {}  # what SciPy's class had of its own
+_before: dict[tuple[type, str], Any] = {}  # what SciPy's classes had of their own
 
 
-def _kind() -> type:
-    """The class that `csr_array` and `csr_matrix` have in common."""
-    return next(each for each in scipy.sparse.csr_array.__mro__
-                if each in scipy.sparse.csr_matrix.__mro__ and each.__name__ in ("_csr_base", "csr_matrix"))
+def _kinds() -> tuple[type, type]:
+    """The class that `csr_array` and `csr_matrix` have in common, and that of `csc_array` and `csc_matrix`."""
+    csr, csc = (next(each for each in array.__mro__ if each in matrix.__mro__ and each.__name__ in names)
+                for array, matrix, names in (
+                    (scipy.sparse.csr_array, scipy.sparse.csr_matrix, ("_csr_base", "csr_matrix")),
+                    (scipy.sparse.csc_array, scipy.sparse.csc_matrix, ("_csc_base", "csc_matrix"))))
+    return csr, csc
 
 
 def _instead(name: str, old: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -31,13 +39,38 @@ def _instead(name: str, old: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
     def product(a: Any, x: Any) -> Any:
         newest = _open[-1] if _open else None
         if newest is None or type(x) is not np.ndarray or x.dtype != a.dtype or a.ndim != 2 or x.ndim > 2 \
-                or a.nnz * (x.shape[1] if x.ndim == 2 else 1) < newest.least:
+                or a.data.size * (x.shape[1] if x.ndim == 2 else 1) < newest.least:
             return old(a, x)
-        matrix = recognised(a)
-        if matrix is None:
+        made = multiply_scipy(a, x)
+        if made is None:
             return old(a, x)
         newest.products += 1
-        return multiply(matrix, x, source=a)
+        return made
+
+    return product
+
+
+def _multiplications(a: Any, b: Any) -> int:
+    """Number of multiplications of the product of two CSR matrices."""
+    lengths = np.diff(b.indptr)
+    return int(lengths[a.indices[a.indptr[0]: a.indptr[-1]]].sum())
+
+
+def _sparse_instead(name: str, old: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    @functools.wraps(old)
+    def product(a: Any, b: Any) -> Any:
+        newest = _open[-1] if _open else None
+        if newest is None or type(b) is not type(a) or a.dtype not in (np.float32, np.float64) or b.dtype != a.dtype \
+                or a.ndim != 2 or b.ndim != 2:
+            return old(a, b)
+        count = _multiplications(a, b)
+        if count < newest.least or count < _ROW_LEAST * a.shape[0]:
+            return old(a, b)
+        made = spgemm(a, b, threads=threads_of_products())
+        newest.products += 1
+        indptr, indices, data = made._arrays()
+        wide = np.promote_types(a.indices.dtype, np.int32 if made.nnz <= np.iinfo(np.int32).max else np.int64)
+        return type(a)((data.copy(), indices.astype(wide), indptr.astype(wide)), shape=made.shape)
 
     return product
 
@@ -58,11 +91,13 @@ class Patch:
         with _lock:
             _open.append(self)
             if len(_open) == 1:
-                kind = _kind()
-                for name in _DENSE:
-                    if hasattr(kind, name):
-                        _before[name] = vars(kind).get(name)
-                        setattr(kind, name, _instead(name, getattr(kind, name)))
+                csr, csc = _kinds()
+                for kind, names, instead in ((csr, _DENSE, _instead), (csc, _DENSE, _instead),
+                                             (csr, _SPARSE, _sparse_instead)):
+                    for name in names:
+                        if hasattr(kind, name):
+                            _before[kind, name] = vars(kind).get(name)
+                            setattr(kind, name, instead(name, getattr(kind, name)))
 
     def undo(self) -> None:
         """Ends the patch. The last one that ends restores SciPy's functions. Later calls do nothing."""
@@ -72,8 +107,7 @@ class Patch:
             _open.remove(self)
             if _open:
                 return
-            kind = _kind()
-            for name, own in _before.items():
+            for (kind, name), own in _before.items():
                 if own is None:
                     delattr(kind, name)
                 else:
@@ -88,11 +122,12 @@ class Patch:
 
 
 def patch_scipy(*, least: int = _LEAST) -> Patch:
-    """Puts Sley's products of CSR matrices with dense arrays in place of SciPy's, in the whole process.
+    """Puts Sley's products in place of SciPy's, in the whole process.
 
-    It concerns `csr_array` and `csr_matrix` of float32 and float64 with dense arrays of the same type, and all that
-    SciPy computes with such products, as the solvers of `scipy.sparse.linalg`. SciPy computes the other products as
-    before: of other types, of matrices whose columns do not ascend, and of few entries.
+    It concerns CSR and CSC matrices and arrays of SciPy, of float32 and float64, with dense arrays of the same type;
+    products of two CSR matrices of the same type that take 256 multiplications for each row of the result or more; and
+    all that SciPy computes with such products, as the solvers of `scipy.sparse.linalg`. SciPy computes the other
+    products as before: of other types, and of few entries.
 
     Changes of a matrix in place are seen, as with SciPy. If its three arrays, and those of which they are views, are
     read-only for NumPy (`a.data.flags.writeable = False`), the library also keeps a copy of the entries in the order in

@@ -25,6 +25,7 @@ class Verbs:
     ndim = 2
     dtype: Any
     _arrays: Any
+    _narrow: Any
     _with_values: Any
     _rows: Any
     _of_scipy: Any
@@ -45,7 +46,7 @@ class Verbs:
         indptr, indices, data = self._arrays()
         if data.dtype.itemsize <= 2:
             data = data.astype(np.float32)
-        return scipy.sparse.csr_array((data, indices, indptr), shape=self.shape)
+        return scipy.sparse.csr_array((data, indices, self._narrow(indptr)), shape=self.shape)
 
     def _from(self, made: Any, other: Any = None) -> Any:
         """A result of SciPy in the type that NumPy gives to this matrix and the other operand."""

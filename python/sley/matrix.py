@@ -234,10 +234,16 @@ class Matrix(Verbs):
         """A `scipy.sparse.csr_array` of shape (m, n).
 
         copy: True: the result has new arrays, which may be written. False: its arrays are read-only views of the
-        matrix's arrays, except `indptr`, which SciPy narrows to int32 if possible.
+        matrix's arrays, except `indptr`, which is narrowed to the type of `indices` if possible.
         """
         indptr, indices, data = self._arrays()
-        return scipy.sparse.csr_array((data, indices, indptr), shape=self.shape, copy=copy)
+        return scipy.sparse.csr_array((data, indices, self._narrow(indptr)), shape=self.shape, copy=copy)
+
+    def _narrow(self, indptr: Indices) -> Array:
+        """Row pointers in the type of the columns if they fit: SciPy widens the columns to the type of its row
+        pointers."""
+        small = self._info.index == _c.sley_index.SLEY_I32 and self.nnz <= np.iinfo(np.int32).max
+        return indptr.astype(np.int32) if small else indptr
 
     def _with_values(self, values: Array) -> "Matrix":
         """A matrix with the same pattern and other values of the same type, in the order of the entries. The values are

@@ -11,7 +11,7 @@ from sley import _c
 from sley._arrays import Array, exact_dtype, fitting
 from sley._calls import create
 from sley._dense import Dense, as_columns, dense_input, promoted, readable
-from sley._direct import multiply, recognised
+from sley._direct import multiply, multiply_scipy
 from sley._division import Division, Rows
 from sley._foreign import device_array
 from sley._kinds import kinds
@@ -41,7 +41,7 @@ def spmm(a: Any, x: Any, *, ranks: int | None = None, comm: Comm | None = None, 
     ----------
     a : Matrix, what `Matrix` takes, or TiledMatrix
         A, of shape (m, n). If it is not a Matrix, it is converted to NumPy's promoted type of A and X, or to the type
-        of X if X is on a GPU.
+        of X if X is on a GPU. Arrays of SciPy in float32 and float64 are read in place where possible.
     x : array_like, shape (n, k) or (n,); or TiledMatrix
         X; with transpose it has m rows. An array in a GPU's memory is multiplied on that GPU: see `Plan.execute`.
     ranks, comm, transpose, reproducible, wire
@@ -115,11 +115,11 @@ def _spmm_here(a: Any, x: Array, transpose: bool, out: Any, alpha: float, beta: 
     """`spmm` on the cores of this process, by what the library keeps. Sums are those of a reproducible plan."""
     if isinstance(a, Matrix):
         return multiply(a, x, out, alpha, beta, transpose=transpose)
-    known = None if transpose else recognised(a)
-    if known is not None and exact_dtype(np.result_type(known.dtype, x.dtype)) == known.dtype:
-        if x.dtype != known.dtype:
-            x = promoted(x, known.dtype)
-        return multiply(known, x, out, alpha, beta, source=a)
+    if scipy.sparse.issparse(a) and a.format in ("csr", "csc", "coo") and a.ndim == 2 and a.dtype.kind == "f":
+        fits = a.dtype == x.dtype or exact_dtype(np.result_type(a.dtype, x.dtype)) == a.dtype
+        made = multiply_scipy(a, promoted(x, a.dtype), out, alpha, beta, transpose=transpose) if fits else None
+        if made is not None:
+            return made
     found = taken(a)
     matrix = as_matrix(found, common_dtype(found, x))
     if x.dtype != matrix.dtype:
@@ -289,7 +289,8 @@ def _sampled(comm: Comm, a: Any, left: Array, right: Array, values: bool) -> sci
     made = np.empty(division.local.nnz, matrix.dtype)
     _sample(comm, division, (readable(left, "u", matrix.dtype), readable(right, "v", matrix.dtype)), made, values)
     indptr, indices, _ = division.local._arrays()
-    return scipy.sparse.csr_array((made, indices.copy(), indptr.copy()), shape=division.local.shape)
+    pointers = np.array(division.local._narrow(indptr))
+    return scipy.sparse.csr_array((made, indices.copy(), pointers), shape=division.local.shape)
 
 
 def _sample(comm: Comm, division: Division, operands: tuple[Dense, Dense], made: Array, values: bool) -> None:

@@ -2,6 +2,7 @@
 """Products without a plan: every call is right whatever is kept, and what is kept is bounded."""
 import concurrent.futures
 import gc
+import multiprocessing
 import os
 import weakref
 from typing import Any
@@ -15,7 +16,7 @@ from test_process import in_child
 from test_products import LAYOUTS, laid_out
 
 import sley
-from sley import _direct
+from sley import _direct, _patch
 
 hypothesis = pytest.importorskip("hypothesis")
 given, settings, st = hypothesis.given, hypothesis.settings, hypothesis.strategies
@@ -58,6 +59,49 @@ def test_every_call_is_the_same(case: dict[str, Any], form: str) -> None:
         assert np.array_equal(plan(x), sley.spmm(matrix, x, transpose=case["transpose"]))
         if not case["transpose"]:
             assert np.array_equal(matrix @ x, sley.spmm(a, x))
+
+
+def _as_source(a: scipy.sparse.csr_array, form: str, wide: bool) -> Any:
+    """The same matrix in a form of SciPy whose arrays may be read in place, with columns of 32 or of 64 bits."""
+    index = np.int64 if wide else np.int32
+    if form == "unsorted":
+        back = np.concatenate([np.arange(a.indptr[i + 1] - 1, a.indptr[i] - 1, -1) for i in range(a.shape[0])]
+                              or [np.arange(0)])
+        a = scipy.sparse.csr_array((a.data[back], a.indices[back], a.indptr), shape=a.shape)
+    elif form == "repeated":
+        twice = np.repeat(np.arange(a.nnz), 2)
+        a = scipy.sparse.csr_array((a.data[twice] / 2, a.indices[twice], 2 * a.indptr), shape=a.shape)
+    if form.startswith("coo"):
+        made = (a.tocsc() if form == "coo by columns" else a).tocoo()
+        turn = np.random.default_rng(1).permutation(made.nnz) if form == "coo" else slice(None)
+        return scipy.sparse.coo_array((made.data[turn], (made.row[turn].astype(index), made.col[turn].astype(index))),
+                                      shape=a.shape)
+    made = a.tocsc() if form == "csc" else a
+    for name in ("indices", "indptr"):
+        setattr(made, name, getattr(made, name).astype(index))
+    return made
+
+
+SOURCES = ("csr", "csc", "unsorted", "repeated", "coo", "coo by rows", "coo by columns")
+
+
+@EXAMPLES
+@given(cases(), st.sampled_from(SOURCES), st.booleans(), st.booleans())
+def test_arrays_of_scipy_are_read_in_place(case: dict[str, Any], form: str, wide: bool, fixed: bool) -> None:
+    case["dtype"] = "float32" if case["dtype"] == "float16" else case["dtype"]
+    a, exact, x = operands(case)
+    given = _as_source(a, form, wide)
+    if fixed and not form.startswith("coo"):
+        for each in (given.data, given.indices, given.indptr):
+            each.flags.writeable = False
+    out = np.full((exact.shape[0], *x.shape[1:]), 3, x.dtype)
+    with sley.threads(case["threads"]):
+        first = sley.spmm(given, x, transpose=case["transpose"])
+        assert_product(first, exact, x, case["dtype"])
+        for _ in range(7):
+            assert np.array_equal(sley.spmm(given, x, transpose=case["transpose"]), first)
+        sley.spmm(given, x, transpose=case["transpose"], out=out, alpha=2.0, beta=-1.0)
+    assert np.allclose(out, 2 * first.astype(np.float64) - 3, rtol=1e-4, atol=1e-4)
 
 
 def _values(a: Any) -> None:
@@ -111,17 +155,23 @@ def test_changes_in_place_are_seen(change: str, k: int, wide: bool) -> None:
         assert np.allclose(sley.spmm(a, x), wanted, rtol=1e-12, atol=1e-12)
 
 
+def _known(a: Any) -> Any:
+    return _direct._known[id(a)]
+
+
 def test_a_matrix_of_scipy_is_recognised() -> None:
     sley.cache_clear()
     a = drawn(200, 200, 3000, 3)
     x = np.ones((200, 4))
     sley.spmm(a, x)
-    known = _direct.recognised(a)
+    assert _known(a).matrix is None  # the first product needs none
+    sley.spmm(a, x)
+    known = _known(a).matrix
     assert known is not None
-    assert _direct.recognised(a) is known
     hits = sley.cache_info().hits
     for _ in range(4):
         sley.spmm(a, x)
+    assert _known(a).matrix is known
     assert sley.cache_info().hits >= hits + 3
     assert sley.cache_info(known).bytes == 0  # its values may change
     gone = weakref.ref(known)
@@ -139,7 +189,7 @@ def test_arrays_that_do_not_change_are_copied() -> None:
     x = np.ones(200)
     for _ in range(7):
         assert np.allclose(sley.spmm(a, x), a @ x)
-    assert sley.cache_info(_direct.recognised(a)).bytes > 0
+    assert sley.cache_info(_known(a).matrix).bytes > 0
     view = drawn(200, 200, 3000, 4)
     fixed = scipy.sparse.csr_array((view.data[:], view.indices[:], view.indptr[:]), shape=view.shape)
     for each in (fixed.data, fixed.indices, fixed.indptr):
@@ -155,7 +205,17 @@ def test_unsorted_and_repeated_entries() -> None:
     x = np.array([1.0, 10, 100])
     for _ in range(3):
         assert np.array_equal(sley.spmm(a, x), [105.0, 0, 0])
-        assert _direct.recognised(a) is None
+        assert np.array_equal(sley.spmm(a, np.outer(x, [1, 2])), [[105.0, 210], [0, 0], [0, 0]])
+        assert np.array_equal(sley.spmm(a, x, transpose=True), [5.0, 0, 1])
+        assert _known(a).matrix is None
+    a.indices[1] = 7
+    with pytest.raises(sley.SleyInputError, match="row 0: column 7"):
+        sley.spmm(a, x)
+    a.indices[1] = 0
+    for wrong, said in ((99, "indptr goes from 0 to 99"), (1, "row 2: rowptr descends")):
+        a.indptr[-1] = wrong
+        with pytest.raises(sley.SleyError, match=said):
+            sley.spmm(a, x)
 
 
 def _resident() -> int:
@@ -176,6 +236,8 @@ def test_ten_thousand_products_leak_nothing() -> None:
                 for _ in range(7):
                     one @ x
                     sley.spmm(a, x)
+                    sley.spmm(a.T, x)
+                    sley.spmm(one, x, transpose=True)
 
     products(1000)
     gc.collect()
@@ -203,7 +265,7 @@ def test_the_limit() -> None:
         sley.cache_limit(limit)
     for _ in range(3):
         matrix @ x
-    assert sley.cache_info(matrix).products == 1
+    assert sley.cache_info(matrix).products == 2  # A X, and A^T X, for which nothing was kept
     sley.cache_clear(matrix)
     assert sley.cache_info(matrix).products == 0
 
@@ -223,6 +285,27 @@ def test_threads_and_a_fork() -> None:
     assert in_child(lambda: np.array_equal(matrix @ x, wanted) and np.array_equal(sley.spmm(a, x), wanted)) == "True"
 
 
+def _product_of(matrix: sley.Matrix) -> np.ndarray:
+    x = np.arange(matrix.shape[1], dtype=matrix.dtype)
+    return np.array([sley.spmm(each, x) for each in (matrix, matrix, matrix.to_scipy())])
+
+
+def _by_processes(way: str, matrices: list[sley.Matrix]) -> list[np.ndarray]:
+    if way == "joblib":
+        made: list[np.ndarray] = pytest.importorskip("joblib").Parallel(2)(
+            pytest.importorskip("joblib").delayed(_product_of)(each) for each in matrices)
+        return made
+    with multiprocessing.get_context(way).Pool(2) as pool:
+        return pool.map(_product_of, matrices)
+
+
+@pytest.mark.parametrize("way", ["fork", "spawn", "joblib"])
+def test_pools_of_processes(way: str) -> None:
+    matrices = [sley.Matrix(drawn(400, 400, 8000, seed)) for seed in range(4)]
+    wanted = [_product_of(each) for each in matrices]  # before the fork
+    assert np.array_equal(_by_processes(way, matrices), wanted)
+
+
 @pytest.mark.parametrize("wrong", [-1, 1.5, "2", None, True])
 def test_wrong_numbers_of_threads(wrong: Any) -> None:
     with pytest.raises(sley.SleyArgumentError, match="count is"), sley.threads(wrong):
@@ -235,7 +318,7 @@ def test_patch_scipy() -> None:
     spd.sort_indices()
     b = np.ones(500)
     wanted = scipy.sparse.linalg.cg(spd, b)[0]
-    own = scipy.sparse.csr_array.__matmul__, dict(vars(_csr_base()))
+    own = scipy.sparse.csr_array.__matmul__, [dict(vars(kind)) for kind in _patch._kinds()]
     with sley.patch_scipy(least=0) as outer:
         assert np.allclose(scipy.sparse.linalg.cg(spd, b)[0], wanted, rtol=1e-4)
         assert outer.products > 1
@@ -250,11 +333,28 @@ def test_patch_scipy() -> None:
         spd.data *= 2
         assert np.allclose(spd @ b, spd.toarray() @ b)
     outer.undo()
-    assert (scipy.sparse.csr_array.__matmul__, dict(vars(_csr_base()))) == own
+    assert (scipy.sparse.csr_array.__matmul__, [dict(vars(kind)) for kind in _patch._kinds()]) == own
     with pytest.raises(sley.SleyArgumentError, match="least is"):
         sley.patch_scipy(least=-1)
 
 
-def _csr_base() -> type:
-    from sley import _patch
-    return _patch._kind()
+
+def test_patched_transposes_and_sparse_products() -> None:
+    a, few = drawn(300, 400, 20000, 6), drawn(300, 300, 900, 7)
+    x = np.random.default_rng(3).uniform(-1, 1, (300, 5))
+    with sley.patch_scipy(least=0) as patch:
+        for _ in range(3):
+            assert np.allclose(a.T @ x, a.toarray().T @ x)
+            assert np.allclose(x.T @ a, x.T @ a.toarray())
+            assert np.allclose(a.tocsc() @ np.ones(400), a.toarray() @ np.ones(400))
+        assert patch.products == 9
+        square = a @ scipy.sparse.csr_array(a.T)
+        assert patch.products == 10
+        assert isinstance(square, scipy.sparse.csr_array)
+        assert square.indices.dtype == square.indptr.dtype == a.indices.dtype
+        assert np.allclose(square.toarray(), a.toarray() @ a.toarray().T)
+        square.data[:], square[0, 0] = 1, 2  # the result may be written
+        assert np.allclose((few @ few).toarray(), few.toarray() @ few.toarray())
+        assert np.allclose((a.astype(np.float32) @ a.T).toarray(), a.toarray() @ a.toarray().T, rtol=1e-4, atol=1e-4)
+        scipy.sparse.csr_matrix(a) @ scipy.sparse.csr_matrix(a.T)
+        assert patch.products == 11

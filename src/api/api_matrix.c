@@ -2,6 +2,7 @@
 /* Matrices of the public interface: argument checks, and a team of threads for the work below. */
 #include <string.h>
 
+#include "api/csr_arguments.h"
 #include "api/read_options.h"
 #include "base/memory.h"
 #include "base/structs.h"
@@ -21,7 +22,7 @@ static sley_status team_for(int threads, int64_t entries, sl_team **out) {
   return entries < WORTH_THREADS ? SLEY_OK : sl_team_create(threads, out);
 }
 
-static sley_status check_csr(const sley_csr *csr) {
+sley_status sl_csr_check_sizes(const sley_csr *csr) {
   if (!csr || (!csr->rowptr && !csr->rowptr32))
     return sl_fail(SLEY_ERR_ARG, "a matrix of CSR arrays needs rowptr: it is NULL");
   if (csr->rowptr && csr->rowptr32)
@@ -34,7 +35,7 @@ static sley_status check_csr(const sley_csr *csr) {
   return SLEY_OK;
 }
 
-static sley_status check_entries(const sley_csr *csr) {
+sley_status sl_csr_check_entries(const sley_csr *csr) {
   if (sl_csr_pointer(csr, csr->rows) != sl_csr_pointer(csr, 0) && (!csr->col || !csr->val))
     return sl_fail(SLEY_ERR_ARG, "a matrix with entries needs col and val: %s is NULL",
                    csr->col ? "val" : "col");
@@ -45,8 +46,8 @@ sley_status sley_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, 
   if (!out)
     return sl_fail(SLEY_ERR_ARG, "sley_matrix_from_csr: out is NULL");
   *out = NULL;
-  SL_TRY(check_csr(csr));
-  SL_TRY(check_entries(csr));
+  SL_TRY(sl_csr_check_sizes(csr));
+  SL_TRY(sl_csr_check_entries(csr));
   if (ownership != SLEY_COPY && ownership != SLEY_BORROW)
     return sl_fail(SLEY_ERR_ARG, "unknown ownership %d: give SLEY_COPY or SLEY_BORROW", (int)ownership);
   sl_team *team;
@@ -100,7 +101,7 @@ sley_status sley_matrix_from_csr_on(sley_comm *comm, const sley_csr *csr, sley_m
   if (!comm || !out)
     return sl_fail(SLEY_ERR_ARG, "sley_matrix_from_csr_on: %s is NULL", comm ? "out" : "comm");
   *out = NULL;
-  SL_TRY(check_csr(csr));
+  SL_TRY(sl_csr_check_sizes(csr));
   sley_csr host;
   void *block[3] = {NULL};
   sley_status status = fetch_csr(comm, csr, &host, block);

@@ -190,18 +190,24 @@ static sley_status keep_pointers(sley_matrix *view, int64_t *rowptr) {
   return SLEY_OK;
 }
 
+sley_status sl_csr_widen(const sley_csr *csr, int64_t **out) {
+  if (csr->rows == INT64_MAX)
+    return sl_fail(SLEY_ERR_OVERFLOW, "a matrix of %lld rows is too large", (long long)csr->rows);
+  int64_t *rowptr = *out = sl_alloc(csr->rows + 1, sizeof *rowptr, "row pointers");
+  if (!rowptr)
+    return SLEY_ERR_MEMORY;
+  for (int64_t i = 0; i <= csr->rows; i++)
+    rowptr[i] = csr->rowptr32[i];
+  return SLEY_OK;
+}
+
 sley_status sl_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sl_team *team,
                                sley_matrix **out) {
   *out = NULL;
   if (csr->rowptr)
     return from_wide(csr, ownership, team, out);
-  int64_t *rowptr = csr->rows < INT64_MAX ? sl_alloc(csr->rows + 1, sizeof *rowptr, "row pointers") : NULL;
-  if (!rowptr)
-    return csr->rows < INT64_MAX
-               ? SLEY_ERR_MEMORY
-               : sl_fail(SLEY_ERR_OVERFLOW, "a matrix of %lld rows is too large", (long long)csr->rows);
-  for (int64_t i = 0; i <= csr->rows; i++)
-    rowptr[i] = csr->rowptr32[i];
+  int64_t *rowptr;
+  SL_TRY(sl_csr_widen(csr, &rowptr));
   sley_csr wide = *csr;
   wide.rowptr = rowptr;
   wide.rowptr32 = NULL;

@@ -66,6 +66,9 @@ static inline int64_t sl_csr_pointer(const sley_csr *csr, int64_t i) {
   return csr->rowptr ? csr->rowptr[i] : csr->rowptr32[i];
 }
 
+/* Makes row pointers of 64 bits from those of 32 bits; the caller frees them. */
+sley_status sl_csr_widen(const sley_csr *csr, int64_t **out);
+
 /* Makes a matrix from the caller's arrays, which are validated; implements sley_matrix_from_csr. */
 sley_status sl_matrix_from_csr(const sley_csr *csr, sley_ownership ownership, sl_team *team,
                                sley_matrix **out);
@@ -81,9 +84,14 @@ int64_t sl_matrix_max_row(const sley_matrix *matrix);
  * for part `parts`. */
 int64_t sl_csr_split(int64_t rows, const int64_t *rowptr, int part, int parts);
 
-/* Checks the invariants; *sorted: whether every row ascends (the only invariant that may fail without an
- * error). Errors: SLEY_ERR_INPUT, naming the first bad row. */
+/* Checks the invariants of arrays with rowptr; *sorted: whether every row ascends (the only invariant that
+ * may fail without an error); sorted NULL: not looked at. Errors: SLEY_ERR_INPUT, naming the first bad row.
+ */
 sley_status sl_csr_validate(const sley_csr *csr, sl_team *team, bool *sorted);
+
+/* Returns the error of arrays, with row pointers of either width, of which a row is bad: SLEY_ERR_INPUT,
+ * naming the first bad row; SLEY_ERR_MEMORY. */
+sley_status sl_csr_refuse(const sley_csr *csr, sl_team *team);
 
 /* Triplets to be converted to CSR. row and col have type index, val type dtype; val is NULL for a pattern
  * (all ones). */

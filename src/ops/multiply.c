@@ -3,6 +3,7 @@
 #include "ops/multiply.h"
 
 #include "base/memory.h"
+#include "base/value.h"
 #include "matrix/matrix.h"
 
 /* The product of a matrix and k in which it is prepared: the second, or, if entries are copied, which takes
@@ -16,6 +17,7 @@ typedef struct kept {
   int64_t k;
   int threads;
   bool transpose, changing;
+  bool needed;      /* there is no product unless it is prepared */
   bool copies;      /* preparing it copies entries */
   int users;        /* products that are running */
   bool busy;        /* one of them prepares */
@@ -113,6 +115,11 @@ static bool copies_entries(const sley_matrix *matrix, int64_t k, bool changing) 
   return sl_kernel_find(sl_kept_device(), &args, &kernel) == SLEY_OK && kernel->memory(&args, &passing) > 0;
 }
 
+/* Whether a product cannot do without A^T. */
+static bool is_needed(const sley_matrix *matrix, const sley_multiply_options *o) {
+  return o->transpose && sl_is_16_bit(matrix->dtype);
+}
+
 /* Finds or makes the entry of a product; NULL: it is not kept. */
 static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_options *o) {
   int free_place = -1;
@@ -131,7 +138,8 @@ static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_option
     return NULL;
   *e = (kept){.matrix = matrix, .k = k, .threads = o->threads, .transpose = o->transpose};
   e->changing = o->changing;
-  e->copies = copies_entries(matrix, k, o->changing);
+  e->needed = is_needed(matrix, o);
+  e->copies = o->transpose || copies_entries(matrix, k, o->changing);
   matrix->forget = sl_kept_clear;
   return table[free_place] = e;
 }
@@ -140,7 +148,7 @@ static kept *entry_of(sley_matrix *matrix, int64_t k, const sley_multiply_option
 static sley_status prepare(kept *e, sl_queue *queue, sl_device *device, const sley_matrix *matrix,
                            int64_t room) {
   if (e->transpose) {
-    SL_TRY(sl_matrix_transpose(matrix, queue->team, &e->transposed));
+    SL_TRY(sl_matrix_transpose(matrix, sl_cpu_queue_team(queue), &e->transposed));
     matrix = e->transposed;
   }
   describe(matrix, e->k, e->changing, device, &e->a, &e->problem);
@@ -151,7 +159,7 @@ static sley_status prepare(kept *e, sl_queue *queue, sl_device *device, const sl
   int64_t bytes = kernel->memory(&args, &passing);
   if (e->transpose)
     bytes += sl_csr_bytes(matrix->rows, matrix->nnz, matrix->index, matrix->dtype);
-  if (bytes > room && !e->transpose)
+  if (bytes > room && !e->needed)
     return SLEY_ERR_MEMORY;
   SL_TRY(kernel->prepare(device, queue, &args, &e->prepared));
   e->kernel = kernel;
@@ -159,16 +167,16 @@ static sley_status prepare(kept *e, sl_queue *queue, sl_device *device, const sl
   return SLEY_OK;
 }
 
-/* Whether the caller is to prepare the entry. A product with A^T waits for a thread that does. */
+/* Whether the caller is to prepare the entry. If it is needed, a product waits for a thread that does. A
+ * transposed matrix that changes is never prepared. */
 static bool claims(kept *e) {
-  while (e->transpose && e->busy)
+  while (e->needed && e->busy)
     sl_kept_wait();
-  bool due = e->transpose || e->calls >= (e->copies ? COPIED_IN : PREPARED_IN);
-  return due && !e->ready && !e->busy && !e->refused && (limit() > 0 || e->transpose);
+  const bool due = !(e->transpose && e->changing) && e->calls >= (e->copies ? COPIED_IN : PREPARED_IN);
+  return (due || e->needed) && !e->ready && !e->busy && !e->refused && (limit() > 0 || e->needed);
 }
 
-/* Prepares an entry that the caller has claimed. A failure matters only to A^T, which cannot be multiplied by
- * otherwise. */
+/* Prepares an entry that the caller has claimed. A failure matters only if it is needed. */
 static sley_status make_ready(kept *e, sl_queue *queue, const sley_matrix *matrix) {
   e->busy = true;
   sl_device *device = sl_kept_device();
@@ -182,10 +190,21 @@ static sley_status make_ready(kept *e, sl_queue *queue, const sley_matrix *matri
     e->ready = true;
   } else {
     release(e);
-    e->refused = !e->transpose;
+    e->refused = !e->needed;
   }
   sl_kept_notify();
-  return e->transpose ? status : SLEY_OK;
+  return e->needed ? status : SLEY_OK;
+}
+
+/* Whether a product runs without preparation, without a kernel of the device. */
+static bool is_direct(sley_dtype dtype, int64_t k, const sley_multiply_options *o) {
+  return sl_multiply_is_vector(dtype, k, o) || o->transpose;
+}
+
+static sley_status run_direct(const sley_csr *a, sl_queue *queue, int64_t k, const sley_multiply_options *o,
+                              const void *x, void *y) {
+  return o->transpose ? sl_multiply_scatter(a, sl_cpu_queue_team(queue), k, o, x, y)
+                      : sl_multiply_vector(a, sl_cpu_queue_team(queue), x, y);
 }
 
 /* Runs a product with what is ready, or without preparation. */
@@ -194,8 +213,10 @@ static sley_status run(const kept *e, bool ready, sl_queue *queue, const sley_ma
   sl_spmm_matrix a;
   sl_spmm_problem problem;
   const sl_kernel *kernel = ready ? e->kernel : NULL;
-  if ((!ready || o->changing) && sl_multiply_is_vector(matrix, k, o))
-    return sl_multiply_vector(matrix, queue->team, o, x, y);
+  if ((!ready || o->changing) && is_direct(matrix->dtype, k, o)) {
+    const sley_csr csr = sl_matrix_csr(matrix);
+    return run_direct(&csr, queue, k, o, x, y);
+  }
   if (!ready)
     describe(matrix, k, o->changing, queue->device, &a, &problem);
   const sl_kernel_args args = {.op = SL_OP_SPMM,
@@ -212,14 +233,17 @@ static sley_status run(const kept *e, bool ready, sl_queue *queue, const sley_ma
   return kernel->run(queue, &args);
 }
 
+/* The lock is held. */
+static sley_status take_queue(const sley_multiply_options *o, sl_queue **out) {
+  return sl_kept_device() ? sl_team_queue_take(o->threads, out) : SLEY_ERR_MEMORY;
+}
+
 sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_options *o, const void *x,
                         void *y) {
   sl_queue *queue;
-  kept without = {.transpose = o->transpose, .k = k, .users = 1, .calls = 1};
+  kept without = {.transpose = o->transpose, .needed = is_needed(matrix, o), .k = k, .users = 1, .calls = 1};
   sl_kept_lock();
-  sley_status status = sl_kept_device() ? SLEY_OK : SLEY_ERR_MEMORY;
-  if (status == SLEY_OK)
-    status = sl_team_queue_take(o->threads, &queue);
+  sley_status status = take_queue(o, &queue);
   if (status != SLEY_OK) {
     sl_kept_unlock();
     return status;
@@ -247,6 +271,45 @@ sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_opti
     sl_free(e);
   }
   trim();
+  sl_kept_unlock();
+  return status;
+}
+
+/* A product by a kernel of the device, which does not check the arrays and reads row pointers of 64 bits. */
+static sley_status run_checked(const sley_csr *csr, sl_queue *queue, int64_t k,
+                               const sley_multiply_options *o, const void *x, void *y) {
+  int64_t *rowptr = NULL;
+  if (csr->rowptr32)
+    SL_TRY(sl_csr_widen(csr, &rowptr));
+  sley_csr wide = *csr;
+  wide.rowptr = rowptr ? rowptr : csr->rowptr;
+  sley_status status = sl_csr_validate(&wide, sl_cpu_queue_team(queue), NULL);
+  const sley_matrix view = {.rows = csr->rows,
+                            .cols = csr->cols,
+                            .dtype = csr->dtype,
+                            .index = csr->index,
+                            .rowptr = wide.rowptr,
+                            .col = csr->col,
+                            .val = csr->val};
+  sley_multiply_options now = *o;
+  now.changing = true;
+  if (status == SLEY_OK)
+    status = run(NULL, false, queue, &view, k, &now, x, y);
+  sl_free(rowptr);
+  return status;
+}
+
+sley_status sl_multiply_arrays(const sley_csr *csr, int64_t k, const sley_multiply_options *o, const void *x,
+                               void *y) {
+  sl_queue *queue;
+  sl_kept_lock();
+  sley_status status = take_queue(o, &queue);
+  sl_kept_unlock();
+  SL_TRY(status);
+  status = (is_direct(csr->dtype, k, o) ? run_direct : run_checked)(csr, queue, k, o, x, y);
+  sl_kept_lock();
+  sl_team_queue_return(queue);
+  misses++;
   sl_kept_unlock();
   return status;
 }

@@ -11,11 +11,22 @@
 sley_status sl_multiply(sley_matrix *matrix, int64_t k, const sley_multiply_options *options, const void *x,
                         void *y);
 
-/* In multiply_vector.c: y = A x for one column without preparation. sl_multiply_is_vector tells whether it
- * serves a product. Allocates nothing, and has the bits of every other way. */
-bool sl_multiply_is_vector(const sley_matrix *matrix, int64_t k, const sley_multiply_options *o);
-sley_status sl_multiply_vector(const sley_matrix *matrix, sl_team *team, const sley_multiply_options *o,
+/* The same as sley_multiply_csr, likewise. */
+sley_status sl_multiply_arrays(const sley_csr *csr, int64_t k, const sley_multiply_options *options,
                                const void *x, void *y);
+
+/* Products without preparation, for values of 32 and 64 bits. They allocate nothing, have the bits of every
+ * other way, and check row pointers and columns on the way. Errors: SLEY_ERR_INPUT, naming the first bad row;
+ * Y is then undefined. */
+
+/* In multiply_vector.c: y = A x for one column. sl_multiply_is_vector tells whether it serves a product. */
+bool sl_multiply_is_vector(sley_dtype dtype, int64_t k, const sley_multiply_options *o);
+sley_status sl_multiply_vector(const sley_csr *a, sl_team *team, const void *x, void *y);
+
+/* In multiply_scatter.c: Y = alpha A^T X + beta Y: each entry is added to its row of Y, in the order of the
+ * entries. */
+sley_status sl_multiply_scatter(const sley_csr *a, sl_team *team, int64_t k, const sley_multiply_options *o,
+                                const void *x, void *y);
 
 /* The same as the public functions. */
 void sl_kept_get(const sley_matrix *matrix, sley_kept_info *out);

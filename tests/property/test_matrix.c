@@ -432,40 +432,6 @@ static void rows_are_sorted_stably(void **state) {
   sl_team_destroy(team);
 }
 
-static void first_bad_row_is_named(void **state) {
-  (void)state;
-  enum { ROWS = 30000 };
-  sl_team *team;
-  assert_sley_ok(sl_team_create(4, &team));
-  int64_t *rowptr = sl_alloc(ROWS + 1, sizeof *rowptr, "row pointers");
-  int32_t *col = sl_alloc(ROWS, sizeof *col, "columns");
-  float *val = sl_alloc_zero(ROWS, sizeof *val, "values");
-  for (int i = 0; i < ROWS; i++) {
-    rowptr[i] = i;
-    col[i] = i;
-  }
-  rowptr[ROWS] = ROWS;
-  sley_csr csr = {ROWS, ROWS, rowptr, col, val, SLEY_I32, SLEY_F32};
-  bool sorted;
-  assert_sley_ok(sl_csr_validate(&csr, team, &sorted));
-  assert_true(sorted);
-  col[29000] = ROWS;
-  col[12345] = -1;
-  for (int repeat = 0; repeat < 20; repeat++) {
-    assert_int_equal(sl_csr_validate(&csr, team, &sorted), SLEY_ERR_INPUT);
-    assert_non_null(strstr(sley_last_error(), "row 12345: column -1"));
-  }
-  rowptr[20000] = 0;
-  assert_int_equal(sl_csr_validate(&csr, team, &sorted), SLEY_ERR_INPUT);
-  assert_non_null(strstr(sley_last_error(), "row 19999: rowptr descends"));
-  rowptr[0] = -1;
-  assert_int_equal(sl_csr_validate(&csr, team, &sorted), SLEY_ERR_INPUT);
-  sl_free(val);
-  sl_free(col);
-  sl_free(rowptr);
-  sl_team_destroy(team);
-}
-
 static void splits_are_even(void **state) {
   (void)state;
   for (int shape = 0; shape < SHAPES; shape++) {
@@ -553,7 +519,6 @@ int main(void) {
       cmocka_unit_test(permute_renumbers),
       cmocka_unit_test(wrong_permutations_are_refused),
       cmocka_unit_test(rows_are_sorted_stably),
-      cmocka_unit_test(first_bad_row_is_named),
       cmocka_unit_test(splits_are_even),
       cmocka_unit_test(failing_memory_is_an_error),
       cmocka_unit_test(conversion_is_lean),

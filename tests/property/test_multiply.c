@@ -72,6 +72,69 @@ static void check(sley_matrix *m, int64_t k, const sley_multiply_options *o, sle
   expect(m, o, k, dtype, s->x, ldx, s->want, ldy);
   assert_sley_ok(sley_multiply_with(m, k, o, s->x, s->y));
   assert_memory_equal(s->y, s->want, sizeof s->y);
+  sley_csr a;
+  assert_sley_ok(sley_matrix_csr(m, &a));
+  memcpy(s->y, s->before, sizeof s->y);
+  assert_sley_ok(sley_multiply_csr(&a, k, o, s->x, s->y));
+  assert_memory_equal(s->y, s->want, sizeof s->y);
+}
+
+/* Arrays that no matrix is made of: 32-bit row pointers that do not begin at 0, columns of 32 and 64 bits in
+ * any order, and columns and row pointers out of range. */
+static void arrays_in_any_order(void **state) {
+  (void)state;
+  operands *s = malloc(sizeof *s);
+  sley_matrix *m = drawn(SLEY_F64);
+  sley_csr a;
+  assert_sley_ok(sley_matrix_csr(m, &a));
+  const int64_t nnz = a.rowptr[a.rows], before = 5;
+  int32_t *rowptr = malloc((ROWS + 1) * sizeof *rowptr), *col = malloc((size_t)(nnz + before) * sizeof *col);
+  int64_t *wide = malloc((size_t)(nnz + before) * sizeof *wide);
+  double *val = malloc((size_t)(nnz + before) * sizeof *val);
+  for (int64_t i = 0; i <= ROWS; i++)
+    rowptr[i] = (int32_t)(a.rowptr[i] + before);
+  for (int64_t e = 0; e < nnz + before; e++) {
+    wide[e] = col[e] = e < before ? -1 : (int32_t)(e * 7919 % 97 * 7 + e % 3); /* with repeated ones */
+    val[e] = (double)(e % 17) / 3 - 2;
+  }
+  fill(s, SLEY_F64);
+  for (int n = 0; n < 3 * 2 * 2; n++) {
+    sley_multiply_options o = SLEY_MULTIPLY_OPTIONS_INIT;
+    const int64_t k = n % 3 == 0 ? 1 : n % 3 == 1 ? 8 : 37;
+    o.transpose = n / 3 % 2;
+    o.threads = 1 + n % 2;
+    sley_csr given = {.rows = ROWS,
+                      .cols = ROWS,
+                      .rowptr32 = rowptr,
+                      .col = n / 6 ? (void *)wide : col,
+                      .val = val,
+                      .index = n / 6 ? SLEY_I64 : SLEY_I32,
+                      .dtype = SLEY_F64};
+    memset(s->want, 0, sizeof s->want);
+    for (int64_t i = 0; i < ROWS; i++)
+      for (int64_t e = rowptr[i]; e < rowptr[i + 1]; e++)
+        for (int64_t c = 0; c < k; c++) {
+          double *y = &s->want[(o.transpose ? col[e] : i) * k + c];
+          *y = fma(val[e], s->x[(o.transpose ? i : col[e]) * k + c], *y);
+        }
+    assert_sley_ok(sley_multiply_csr(&given, k, &o, s->x, s->y));
+    assert_memory_equal(s->y, s->want, (size_t)(ROWS * k) * sizeof(double));
+    const int32_t kept_col = col[rowptr[400]];
+    wide[rowptr[400]] = col[rowptr[400]] = n % 2 ? ROWS : -1;
+    assert_int_equal(sley_multiply_csr(&given, k, &o, s->x, s->y), SLEY_ERR_INPUT);
+    assert_non_null(strstr(sley_last_error(), "row 400: column"));
+    wide[rowptr[400]] = col[rowptr[400]] = kept_col;
+    rowptr[300] += 1000;
+    assert_int_equal(sley_multiply_csr(&given, k, &o, s->x, s->y), SLEY_ERR_INPUT);
+    assert_non_null(strstr(sley_last_error(), "row 300: rowptr descends"));
+    rowptr[300] -= 1000;
+  }
+  free(val);
+  free(wide);
+  free(col);
+  free(rowptr);
+  sley_matrix_destroy(m);
+  free(s);
 }
 
 /* The first, the second and the third call, which prepare different things, have the same bits. */
@@ -83,15 +146,15 @@ static void every_call_has_the_same_bits(void **state) {
     const sley_dtype dtype = d ? SLEY_F64 : SLEY_F32;
     sley_matrix *m = drawn(dtype);
     fill(s, dtype);
-    for (int n = 0; n < 4 * 2 * 2 * 3 * 2; n++) {
+    for (int n = 0; n < 4 * 2 * 2 * 4 * 2; n++) {
       sley_multiply_options o = SLEY_MULTIPLY_OPTIONS_INIT;
       const int64_t k = widths[n % 4];
       o.alpha = n / 4 % 2 ? 0.3 : 1;
       o.beta = n / 8 % 2 ? -0.7 : 0;
-      o.transpose = n / 16 % 3 == 1;
-      o.changing = n / 16 % 3 == 2;
-      o.ldx = n / 48 ? k + 2 : 0;
-      o.ldy = n / 48 ? k + 1 : 0;
+      o.transpose = n / 16 % 4 % 2;
+      o.changing = n / 16 % 4 / 2;
+      o.ldx = n / 64 ? k + 2 : 0;
+      o.ldy = n / 64 ? k + 1 : 0;
       o.threads = n % 3;
       for (int call = 0; call < 7; call++)
         check(m, k, &o, dtype, s);
@@ -297,9 +360,18 @@ static void wrong_arguments_are_refused(void **state) {
   o.threads = -1;
   assert_int_equal(sley_multiply_with(m, 2, &o, x, y), SLEY_ERR_ARG);
   o.threads = 0;
-  o.transpose = o.changing = true;
-  assert_int_equal(sley_multiply_with(m, 2, &o, x, y), SLEY_ERR_ARG);
   assert_int_equal(sley_kept_get(m, NULL), SLEY_ERR_ARG);
+  assert_int_equal(sley_multiply_csr(NULL, 1, NULL, x, y), SLEY_ERR_ARG);
+  sley_csr a;
+  assert_sley_ok(sley_matrix_csr(m, &a));
+  a.val = NULL;
+  assert_int_equal(sley_multiply_csr(&a, 1, NULL, x, y), SLEY_ERR_ARG);
+  sley_matrix *halves = drawn(SLEY_F16);
+  assert_sley_ok(sley_matrix_csr(halves, &a));
+  o.transpose = o.changing = true;
+  assert_int_equal(sley_multiply_with(halves, 1, &o, x, y), SLEY_ERR_ARG);
+  assert_int_equal(sley_multiply_csr(&a, 1, &o, x, y), SLEY_ERR_ARG);
+  sley_matrix_destroy(halves);
   sley_matrix_destroy(m);
 }
 
@@ -308,7 +380,7 @@ int main(void) {
       cmocka_unit_test(every_call_has_the_same_bits), cmocka_unit_test(changes_are_seen),
       cmocka_unit_test(what_is_kept_is_bounded),      cmocka_unit_test(threads_share_what_is_kept),
       cmocka_unit_test(a_forked_child_multiplies),    cmocka_unit_test(memory_may_be_short),
-      cmocka_unit_test(wrong_arguments_are_refused),
+      cmocka_unit_test(wrong_arguments_are_refused),  cmocka_unit_test(arrays_in_any_order),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
